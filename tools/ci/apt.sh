@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Debian packages that run.py asks for, and qemu-user for the run on a simulated old processor.
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends python3 python3-dev python3-venv g++ git qemu-user >/dev/null
