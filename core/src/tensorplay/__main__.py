@@ -1,0 +1,4 @@
+"""`python -m tensorplay`: the `tp` command."""
+from ._cli import main
+
+raise SystemExit(main())
