@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from . import _views as views
 from ._data import from_bytes, pack, to_bytes, unpack
+from ._derived_rules import jvp_rule, vmap_rule
 from ._device import as_device, register_driver
 from ._dtype import as_dtype, number_dtype, promote_types, result_dtype
 from ._elementwise import compute_dtype, elementwise_meta

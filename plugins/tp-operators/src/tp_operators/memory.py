@@ -38,9 +38,14 @@ def _(source: Layout) -> Layout:
     return source.dense()
 
 
+@copy_strided.jvp
+def _(args: tuple, tangents: tuple, output: Tensor) -> Tensor:
+    return copy_strided(tangents[0])
+
+
 @copy_strided.vmap
-def _(axis: int, source: Tensor) -> Tensor:
-    return copy_strided(source)
+def _(args: tuple, in_dims: tuple) -> tuple:
+    return copy_strided(args[0]), in_dims[0]
 
 
 @copy_strided.samples
