@@ -6,7 +6,7 @@ source "$(dirname "$0")/environment.sh"
 old=(qemu-x86_64 -cpu Nehalem)
 build_kernel_tests "$scratch/release"
 for level in v2 v3; do
-  TP_CPU_ISA=$level ctest --test-dir "$scratch/release" --output-on-failure --no-tests=error
+  TP_CPU_ISA=$level ctest -j 2 --test-dir "$scratch/release" --output-on-failure --no-tests=error
 done
 for program in "$scratch"/release/tests/test_*; do
   [[ -f $program && -x $program ]] || continue

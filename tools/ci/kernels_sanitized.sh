@@ -7,5 +7,5 @@ build_kernel_tests "$scratch/sanitized" -DTPK_SANITIZE=ON -DCMAKE_BUILD_TYPE=San
 export ASAN_OPTIONS=allocator_may_return_null=1
 for level in v2 v3 v4; do
   echo "TP_CPU_ISA=$level"
-  TP_CPU_ISA=$level ctest --test-dir "$scratch/sanitized" --output-on-failure --no-tests=error
+  TP_CPU_ISA=$level ctest -j 2 --test-dir "$scratch/sanitized" --output-on-failure --no-tests=error
 done

@@ -1,6 +1,7 @@
 """+, -, *, / and powers: elementwise operators on two operands, with number operands and broadcasting."""
 from __future__ import annotations
 
+import tensorplay as tp
 from tensorplay.library import (
     ELEMENTWISE,
     FLOAT,
@@ -133,11 +134,10 @@ def div(input: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
     """
     if rounding_mode is None:
         return div_op(input, other, out)
-    from .division import floor_divide, trunc_divide
 
     if rounding_mode not in ("floor", "trunc"):
         raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
-    return (floor_divide if rounding_mode == "floor" else trunc_divide)(input, other, out=out)
+    return (tp.floor_divide if rounding_mode == "floor" else tp.trunc_divide)(input, other, out=out)
 
 
 div.op = div_op.op  # type: ignore[attr-defined]
@@ -164,23 +164,20 @@ def _pow_input_grad(grad: Tensor, input: Tensor, exponent: Any) -> Tensor:  # no
     """exponent * input ** (exponent - 1), and 0 where the exponent is 0 (no 0 * inf at input 0)."""
     if not isinstance(exponent, Tensor):
         return mul(grad, mul(pow(input, exponent - 1), exponent)) if exponent != 0 else mul(grad, 0)
-    from .selection import where
 
     derivative = mul(exponent, pow(input, sub_op(exponent, 1)))
-    return mul(grad, conjugate(where(exponent == 0, derivative.new_zeros(()), derivative)))
+    return mul(grad, conjugate(tp.where(exponent == 0, derivative.new_zeros(()), derivative)))
 
 
 def _pow_exponent_grad(grad: Tensor, input: Any, exponent: Tensor, output: Tensor) -> Tensor:  # noqa: A002
     """output * log(input), and 0 where input is 0 with an exponent >= 0 (no 0 * -inf)."""
     from math import log as number_log
 
-    from .exponential import log
-    from .selection import where
 
     if not isinstance(input, Tensor):
         return mul(grad, mul(output, number_log(input) if input > 0 else 0.0))
     zero = (input == 0).logical_and(exponent >= 0) if not input.layout.dtype.is_complex else input == 0
-    return mul(grad, conjugate(where(zero, output.new_zeros(()), mul(output, log(input)))))
+    return mul(grad, conjugate(tp.where(zero, output.new_zeros(()), mul(output, tp.log(input)))))
 
 
 subtract, multiply, negative, divide, true_divide = sub, mul, neg, div, div

@@ -267,7 +267,6 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device:
     >>> tp.linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
     """
-    from .selection import where
 
     steps = as_int(steps, "linspace: steps")
     if steps < 0:
@@ -279,7 +278,7 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device:
     width = (end - start) / (steps - 1) if steps > 1 else 0.0
     rising = index * width + start  # from each end its own half, so that both ends are met exactly
     falling = (index - (steps - 1)) * width + end
-    result = where(index < steps / 2, rising, falling) if steps > 1 else rising
+    result = tp.where(index < steps / 2, rising, falling) if steps > 1 else rising
     return finish(result.to(dtype), requires_grad)
 
 

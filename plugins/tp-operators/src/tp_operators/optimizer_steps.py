@@ -1,6 +1,7 @@
 """Optimizer steps over many tensors at once: one call updates all parameters of a group."""
 from __future__ import annotations
 
+import tensorplay as tp
 from tensorplay.library import NONDIFFERENTIABLE, ShapeError, Tensor, op, shape_text
 
 TYPE_CHECKING = False
@@ -73,9 +74,7 @@ def _(params: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs:
 
 
 def _maximum(first: Tensor, second: Tensor) -> Tensor:
-    from .comparison import maximum
-
-    return maximum(first, second)
+    return tp.maximum(first, second)
 
 
 def _group(make: Any, low: float = -2) -> list:

@@ -1,6 +1,7 @@
 """Views of a part of a tensor: one position, a slice, a diagonal, an index, overlapping windows, pieces."""
 from __future__ import annotations
 
+import tensorplay as tp
 from tensorplay.library import (
     ArgumentError,
     Layout,
@@ -35,11 +36,8 @@ def _(grad: Layout, kind: str, args: Any, shape: tuple) -> Layout:
 
 @place_view.decomposition
 def _(grad: Tensor, kind: str, args: Any, shape: tuple) -> Tensor:
-    from .creation import zeros
-    from .memory import write_
-
-    result = zeros(tuple(shape), dtype=grad.dtype, device=grad.device)
-    write_(_PARTS[kind](result, *args), grad)
+    result = tp.zeros(tuple(shape), dtype=grad.dtype, device=grad.device)
+    tp.write_(_PARTS[kind](result, *args), grad)
     return result
 
 
@@ -136,15 +134,12 @@ def _(grad: Layout, kind: str, args: Any, shape: tuple) -> Layout:
 
 @place_windows.decomposition
 def _(grad: Tensor, kind: str, args: Any, shape: tuple) -> Tensor:
-    from .creation import arange, zeros
-    from .indexing import scatter_add
-
     total = 1
     for size in shape:
         total *= size
-    positions = _WINDOWS[kind](arange(total, device=grad.device).reshape(tuple(shape)), *args)
-    flat = zeros((total,), dtype=grad.dtype, device=grad.device)
-    return reshape(scatter_add(flat, 0, reshape(positions, (-1,)), reshape(grad, (-1,))), tuple(shape))
+    positions = _WINDOWS[kind](tp.arange(total, device=grad.device).reshape(tuple(shape)), *args)
+    flat = tp.zeros((total,), dtype=grad.dtype, device=grad.device)
+    return reshape(tp.scatter_add(flat, 0, reshape(positions, (-1,)), reshape(grad, (-1,))), tuple(shape))
 
 
 @place_windows.samples

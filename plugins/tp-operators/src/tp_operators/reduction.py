@@ -226,7 +226,6 @@ def _(input: Tensor, dim: Any, keepdim: bool) -> Tensor:  # noqa: A002
 
 
 def _extreme_with_indices(name: str, input: Tensor, dim: Any, keepdim: bool) -> Any:  # noqa: A002
-    from .indexing import gather
 
     if input.dtype.is_complex:
         raise DTypeError(f"{name}: complex numbers have no order; use x.abs()")
@@ -234,7 +233,7 @@ def _extreme_with_indices(name: str, input: Tensor, dim: Any, keepdim: bool) -> 
         normalize_dim(dim, 0, name)
         return named_pair(name, input.clone(), (argmax if name == "max" else argmin)(input))
     index = (argmax if name == "max" else argmin)(input, dim, True)
-    values = gather(input, dim, index)
+    values = tp.gather(input, dim, index)
     return named_pair(name, values, index) if keepdim else named_pair(name, values.squeeze(dim), index.squeeze(dim))
 
 
@@ -246,9 +245,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: 
     [1, 0]
     """
     if isinstance(dim, Tensor):
-        from .comparison import maximum
-
-        return maximum(input, dim)
+        return tp.maximum(input, dim)
     return amax(input) if dim is None else _extreme_with_indices("max", input, dim, keepdim)
 
 
@@ -260,9 +257,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: 
     1.0
     """
     if isinstance(dim, Tensor):
-        from .comparison import minimum
-
-        return minimum(input, dim)
+        return tp.minimum(input, dim)
     return amin(input) if dim is None else _extreme_with_indices("min", input, dim, keepdim)
 
 
@@ -350,7 +345,6 @@ def _(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:  # noqa: A0
 
 def _prod_grad(grad: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor:  # noqa: A002
     """For each element the product of the others: exclusive products from both sides, so zeros are right."""
-    from .scan import cumprod
 
     source = input.layout
     x = input.reshape(-1) if dim is None or not source.ndim else input.movedim(dim, -1)
@@ -358,8 +352,8 @@ def _prod_grad(grad: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor: 
     one = tp.ones((*x.layout.shape[:-1], 1), dtype=x.dtype, device=x.device)
     if n == 0:
         return tp.zeros_like(input)
-    left = tp.cat([one, cumprod(x[..., :-1], -1)], -1)
-    right = tp.cat([one, cumprod(x[..., 1:].flip(-1), -1)], -1).flip(-1)
+    left = tp.cat([one, tp.cumprod(x[..., :-1], -1)], -1)
+    right = tp.cat([one, tp.cumprod(x[..., 1:].flip(-1), -1)], -1).flip(-1)
     others = left * right
     back = others.reshape(source.shape) if dim is None or not source.ndim else others.movedim(-1, dim)
     return restore(grad, source, None if dim is None else (dim,), keepdim) * back

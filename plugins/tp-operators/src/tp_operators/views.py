@@ -2,6 +2,7 @@
 with gradients."""
 from __future__ import annotations
 
+import tensorplay as tp
 from tensorplay.library import (
     VIEW,
     ArgumentError,
@@ -71,9 +72,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:  # noqa: A002
     target = sizes(shape)
     source = input.layout
     if not source.contiguous and views.reshape(source, target, "reshape") is None:
-        from .memory import copy_strided
-
-        input = copy_strided(input)  # noqa: A001
+        input = tp.copy_strided(input)  # noqa: A001
     return view_shape(input, target)
 
 
