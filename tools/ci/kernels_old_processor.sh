@@ -10,6 +10,10 @@ for level in v2 v3; do
 done
 for program in "$scratch"/release/tests/test_*; do
   [[ -f $program && -x $program ]] || continue
+  if [[ ${program##*/} == test_pool ]]; then
+    echo "Nehalem: test_pool is left out: qemu cannot start threads in a forked child, and no kernel is in it"
+    continue
+  fi
   echo "Nehalem: ${program##*/}"
   TPK_TEST_BLAS="$bundled_library" "${old[@]}" "$program"
 done
