@@ -63,6 +63,7 @@ from ._op import (
     SAME,
     VIEW,
     Op,
+    held_over_fork,
     make_op,
     register_kernels,
 )

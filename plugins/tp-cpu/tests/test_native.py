@@ -157,7 +157,7 @@ def test_equal_but_distinct_layouts_and_subclasses():
         assert add(x, y).tolist() == add(y, x).tolist() == [[2, 4], [6, 8]]
     assert kernel_of(add).plans[0] == before + 2 * (not GENERIC)
     assert type(add(X.as_subclass(Parameter), x)) is Tensor
-    assert add(X, X).layout is X.layout
+    assert add(X, X).layout.same(X.layout)  # the intern table is bounded: another test may have emptied it
 
 
 def test_plans_are_bounded_and_hold_their_layouts():

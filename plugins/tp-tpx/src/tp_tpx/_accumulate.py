@@ -1,18 +1,19 @@
 """Adding a gradient to a leaf's `.grad`."""
 from __future__ import annotations
 
-from _thread import allocate_lock
+from _thread import RLock
 from sys import getrefcount
 
-from tensorplay.library import AUTOGRAD, Tensor
+from tensorplay.library import AUTOGRAD, Tensor, held_over_fork
 
-lock = allocate_lock()  # several threads may run backward at once
+# Several threads may run backward at once. `with` leaves no gap in which Ctrl-C could keep the lock held, and a signal
+# handler may itself run backward.
+lock = held_over_fork(RLock())
 
 
 def accumulate(leaf: Tensor, gradient: Tensor, create_graph: bool, references: int) -> None:
     """`references`: how many references to `gradient` there are where only the caller can see it."""
-    lock.acquire()
-    try:
+    with lock:
         old = leaf.grad
         if old is None:
             alone = getrefcount(gradient) <= references
@@ -21,8 +22,6 @@ def accumulate(leaf: Tensor, gradient: Tensor, create_graph: bool, references: i
             leaf.grad = old + gradient
         else:
             old.add_(gradient)
-    finally:
-        lock.release()
     hooks = leaf.hooks
     if hooks is not None:
         for hook in tuple(hooks.accumulated.values()):
