@@ -1,7 +1,8 @@
 """Tensor: a storage seen through a layout. Nine slots; native kernels read and fill them by offset."""
 from __future__ import annotations
 
-from . import _ops
+from . import _data, _ops
+from ._autograd import engine
 from ._device import Device
 from ._errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ._keys import AUTOGRAD, INFERENCE, NO_GRAD, SUBCLASS, modes
@@ -172,8 +173,6 @@ class Tensor:
             if not (self.layout.dtype.is_floating_point or self.layout.dtype.is_complex):
                 raise DTypeError(f"only floating point and complex tensors can require gradients, this one is "
                                  f"{self.layout.dtype.name}; convert it first, e.g. x.float()")
-            from ._autograd import engine
-
             engine()
             self.keyset |= AUTOGRAD
         elif self.node is not None:
@@ -192,8 +191,6 @@ class Tensor:
     def grad_fn(self) -> Any:
         """The node of the graph that made this tensor; None for a leaf."""
         if self.base is not None and self.keyset & AUTOGRAD:
-            from ._autograd import engine
-
             return engine().grad_fn(self)
         return self.node
 
@@ -203,8 +200,6 @@ class Tensor:
 
         Raises AutogradError if it has no graph, is not a scalar and no `gradient` is given, or its graph is freed.
         """
-        from ._autograd import engine
-
         engine().backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
@@ -231,20 +226,14 @@ class Tensor:
 
     def register_hook(self, hook: Callable) -> Any:
         """Call `hook(grad)` whenever this tensor's gradient is computed; a result that is not None replaces it."""
-        from ._autograd import engine
-
         return engine().register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
         """Call `hook(tensor)` after a gradient has been added to this leaf's `.grad`."""
-        from ._autograd import engine
-
         return engine().register_post_accumulate_hook(self, hook)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad`."""
-        from ._autograd import engine
-
         engine().retain_grad(self)
 
     def is_inference(self) -> bool:
@@ -288,14 +277,10 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __getitem__(self, index: Any) -> Tensor:
-        from ._indexing import get_item
-
-        return get_item(self, index)
+        return _indexing.get_item(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from ._indexing import set_item
-
-        set_item(self, index, value)
+        _indexing.set_item(self, index, value)
 
     def __repr__(self) -> str:
         from ._repr import tensor_text
@@ -309,15 +294,11 @@ class Tensor:
 
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number."""
-        from ._data import item
-
-        return item(self)
+        return _data.item(self)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; a number for a 0-d tensor."""
-        from ._data import to_list
-
-        return to_list(self)
+        return _data.to_list(self)
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array sharing the memory of this CPU tensor (with `force`, a copy of any tensor)."""
@@ -399,5 +380,7 @@ def make_tensor(storage: Any, offset: int, layout: Layout, cls: type = Tensor) -
 subclass_keys: dict[type, int] = {}  # Tensor subclass -> SUBCLASS if it defines __tensorplay_function__
 
 _ops.install_placeholders(Tensor)
+
+from . import _indexing  # noqa: E402  # it needs Tensor, and an import inside x[i] would cost more than the view
 
 __all__ = ["NO_GRAD", "Size", "Tensor", "make_tensor"]

@@ -76,15 +76,18 @@ def _(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: 
     return (losses.sum() / total if reduction == "mean" else losses.sum()), lse, total
 
 
-def _cross_entropy_vjp(grads: tuple, input: Tensor, target: Tensor, weight: Any, outputs: tuple, reduction: str,  # noqa: A002
-                       ignore_index: int, label_smoothing: float, needs: tuple) -> tuple:
+def _cross_entropy_vjp(grads: tuple, input: Tensor, target: Tensor, weight: Any, output_1: Tensor,  # noqa: A002
+                       output_2: Tensor, reduction: str, ignore_index: int, label_smoothing: float,
+                       needs: tuple) -> tuple:
     if needs[2]:
         raise AutogradError("cross_entropy has no gradient for its class weights; pass weight.detach()")
-    grad = tp.zeros_like(outputs[0]) if grads[0] is None else grads[0]
-    dinput = cross_entropy_backward(grad, input, target, weight, outputs[1], outputs[2], reduction, ignore_index,
+    grad = grads[0]
+    if grad is None:
+        grad = tp.zeros_like(output_1 if reduction == "none" else output_2)  # the shape of the loss
+    dinput = cross_entropy_backward(grad, input, target, weight, output_1, output_2, reduction, ignore_index,
                                     label_smoothing)
     if grads[1] is not None:  # only a second derivative asks for this
-        dinput = dinput + grads[1].unsqueeze(1) * (input - outputs[1].unsqueeze(1)).exp()
+        dinput = dinput + grads[1].unsqueeze(1) * (input - output_1.unsqueeze(1)).exp()
     return dinput, None, None
 
 

@@ -37,7 +37,7 @@ def all_dims(dim: Any, ndim: int, name: str) -> tuple:
 
 def restore(grad: Tensor, source: Layout, dim: Any, keepdim: bool) -> Tensor:
     """A reduction's gradient with the reduced dimensions back, as size 1."""
-    if keepdim:
+    if keepdim or dim is None:  # one number reads in any shape
         return grad
     return grad.reshape(reduced_shape(source, all_dims(dim, source.ndim, "grad"), True))
 

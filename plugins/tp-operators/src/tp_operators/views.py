@@ -69,7 +69,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:  # noqa: A002
 
     Raises ShapeError if the number of elements differs.
     """
-    target = sizes(shape)
+    target = shape[0] if len(shape) == 1 and shape[0].__class__ is tuple else sizes(shape)
     source = input.layout
     if not source.contiguous and views.reshape(source, target, "reshape") is None:
         input = tp.copy_strided(input)  # noqa: A001

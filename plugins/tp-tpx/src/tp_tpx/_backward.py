@@ -28,7 +28,10 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     it can be used again (default: `create_graph`); `create_graph` records the pass itself, for second gradients.
     Raises AutogradError if there is no graph, it is freed, or a tensor is not a scalar and has no gradient.
     """
-    roots = start("backward", _as_list(tensors), grad_tensors)
+    if grad_tensors is None and isinstance(tensors, Tensor):
+        roots = [root("backward", tensors, None)]
+    else:
+        roots = start("backward", _as_list(tensors), grad_tensors)
     retain_graph = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         execute(roots, retain_graph, create_graph)
@@ -94,25 +97,27 @@ def start(what: str, tensors: list, gradients: Any) -> list:
     gradients = _as_list(gradients)
     if len(gradients) != len(tensors):
         raise ArgumentError(f"{what}: {len(tensors)} tensors but {len(gradients)} gradients")
-    roots = []
-    for tensor, gradient in zip(tensors, gradients):
-        if not isinstance(tensor, Tensor):
-            raise ArgumentError(f"{what}: expected a Tensor, got {type(tensor).__name__}")
-        if not tensor.keyset & AUTOGRAD:
-            raise AutogradError(f"{what}: this tensor has no graph: nothing it was computed from requires grad, or it "
-                                f"was computed under no_grad()")
-        if gradient is not None:
-            gradient = check_gradient(gradient, tensor, f"{what}: the gradient")
-        elif tensor.layout.numel != 1:
-            raise AutogradError(f"{what}: this tensor has shape {shape_text(tensor.layout.shape)}, and only a scalar "
-                                f"has an implicit gradient; reduce it, e.g. with .sum(), or pass its gradient")
-        elif tensor.layout.dtype.is_complex:
-            raise AutogradError(f"{what}: only real scalars have an implicit gradient; pass the gradient of this "
-                                f"complex one")
-        else:
-            gradient = ones_of(tensor.layout)
-        roots.append((edge_of(tensor), gradient))
-    return roots
+    return [root(what, tensor, gradient) for tensor, gradient in zip(tensors, gradients)]
+
+
+def root(what: str, tensor: Any, gradient: Any) -> tuple:
+    """(edge, gradient) that the pass starts from."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentError(f"{what}: expected a Tensor, got {type(tensor).__name__}")
+    if not tensor.keyset & AUTOGRAD:
+        raise AutogradError(f"{what}: this tensor has no graph: nothing it was computed from requires grad, or it "
+                            f"was computed under no_grad()")
+    if gradient is not None:
+        gradient = check_gradient(gradient, tensor, f"{what}: the gradient")
+    elif tensor.layout.numel != 1:
+        raise AutogradError(f"{what}: this tensor has shape {shape_text(tensor.layout.shape)}, and only a scalar "
+                            f"has an implicit gradient; reduce it, e.g. with .sum(), or pass its gradient")
+    elif tensor.layout.dtype.is_complex:
+        raise AutogradError(f"{what}: only real scalars have an implicit gradient; pass the gradient of this "
+                            f"complex one")
+    else:
+        gradient = ones_of(tensor.layout)
+    return edge_of(tensor), gradient
 
 
 def _as_list(value: Any) -> list:

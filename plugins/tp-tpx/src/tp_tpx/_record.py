@@ -247,6 +247,9 @@ def general(op: Op, below: Callable) -> Callable:
         edges: list = []
         for at, present, needed in places:
             arg = args[at]
+            if arg is None:
+                edges.append(None)
+                continue
             edge = None
             if isinstance(arg, Tensor):
                 if arg.keyset & AUTOGRAD:
@@ -258,7 +261,7 @@ def general(op: Op, below: Callable) -> Callable:
                         edge = edge_of(arg)
                 else:
                     pattern += present
-            elif arg is not None and at in lists:
+            elif at in lists:
                 found = [edge_of(one) for one in arg]
                 pattern += present if found.count(None) == len(found) else needed
                 edges += found
