@@ -1,6 +1,8 @@
 """A second device, from the first day: refdev has the 36 required primitives only, and trains a language model."""
 from __future__ import annotations
 
+import gc
+
 import pytest
 from tiny_model import Training
 
@@ -32,6 +34,7 @@ def test_refdev_has_the_required_primitives_and_nothing_else() -> None:
 
 def test_memory_is_private_counted_and_poisoned() -> None:
     driver = tp.device("refdev").driver
+    gc.collect()  # what earlier tests left must not be freed in between
     before = driver.memory_stats()["allocated"]
     x = tp.ones(4, device="refdev")
     storage = x.storage
